@@ -37,6 +37,19 @@ def test_what_loads_a_model_for_the_cpu_needs_no_torch():
     assert fresh_interpreter(code) == ""
 
 
+def test_every_command_loads_without_torch():
+    """It comes with the extra `gpu`; a command that needs it says so."""
+    code = (
+        "import sys\n"
+        "sys.modules |= dict.fromkeys(['torch', 'transformers', 'triton'])\n"
+        "from pkgutil import resolve_name\n"
+        "from lsp_server.cli.arguments import build_parser\n"
+        "runs = [one.get_default('run') for one in build_parser().with_commands()]\n"
+        "print(*(resolve_name(run).__name__ for run in runs if run))"
+    )
+    assert {"bench_gpu", "tune"} <= set(fresh_interpreter(code).split())
+
+
 def test_the_language_server_starts_without_the_repository_and_without_a_terminal():
     """What an index needs is loaded once a client is ready: no start waits for it."""
     later = {"filelock", "rich", "shtab", "sqlite3", "lsp_server.repository.folder_index"}

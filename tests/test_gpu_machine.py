@@ -75,7 +75,7 @@ def _run(environment, *arguments):
 @pytest.mark.timeout(120)  # numba compiles what nobody has compiled here before
 @pytest.mark.parametrize(
     "arguments",
-    [("-c", "import lsp_server.cli.bench"), ("-m", "lsp_server", "bench", "gpu", "--help")],
+    [("-c", "import lsp_server.cli.bench_gpu"), ("-m", "lsp_server", "bench", "gpu", "--help")],
     ids=["module", "help"],
 )
 def test_the_benchmark_of_a_gpu_needs_no_editor_and_no_host(python, arguments):

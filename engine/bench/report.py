@@ -14,6 +14,7 @@ from rich.table import Table
 from engine.bench.figures import Speed, speed_figures
 from engine.bench.measured import Measured, Runs
 from engine.completer import EngineInfo
+from engine.model.device import has_torch
 from engine.request import CompletionRequest
 
 _BUSY = 1.25  # runnable threads per core; above this, programs wait for each other
@@ -147,4 +148,5 @@ def _load() -> float:
 
 
 def _machine() -> str:
-    return f"{platform.machine()} {platform.system()}, torch {version('torch')}"
+    computes = "torch" if has_torch() else "numba"
+    return f"{platform.machine()} {platform.system()}, {computes} {version(computes)}"

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import redirect_stdout
 from functools import partial
 from typing import Any
@@ -10,13 +10,16 @@ from typing import Any
 import msgspec
 from rich.box import SIMPLE
 from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 
 from engine.bench.report import Setting, figure_table, plain
 from engine.bench.tuning import (
     DECODING,
     DEFAULT,
+    NGRAMS,
     NUM_ITEMS,
+    WINDOWS,
     Compared,
     TextChangedError,
     Tuning,
@@ -33,6 +36,7 @@ from lsp_server.settings import Settings, user_file
 
 KEPT = 1  # exit status if the user says no
 _BAR = 4  # characters of the default's speed
+_SHADES = " ░▒▓█"  # up to the fastest
 
 
 def tune(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -99,31 +103,58 @@ def _tables(tuning: Tuning, values: dict[str, str | int]) -> Group:
     columns = ["setting", "value", ""], ["speed", "noise", "tokens", "of"]
     table = figure_table(*columns, title="beside the default", caption=caption)
     table.box = SIMPLE
+    surface = tuning.surface
+    drawn = [one for one in surface.values() if one.value not in PRESETS]
     for one in tuning.compared:
-        if one.ratios:
+        if one.ratios and one not in drawn:
             table.add_row(*_row(one))
     said = "nothing is faster than the default by more than its noise"
     if values:
         said = "faster by more than its noise: " + ", ".join(map(_assigned, values.items()))
-    open_ = (
-        f"{one.axis} {one.value} may be: more --minutes tell"
-        for one in tuning.compared
-        if one.is_open
-    )
-    return Group(table, Setting(tuning.engine.info, DECODING).line, *open_, said)
+    setting = Setting(tuning.engine.info, DECODING).line
+    return Group(table, _drawn(surface), setting, *_remarks(tuning.compared), said)
+
+
+def _drawn(surface: Mapping[tuple[int, int], Compared]) -> Table:
+    """Draw the speeds over W and N, the fastest the darkest."""
+    windows = [f"W = G = {window}" for window in WINDOWS]
+    table = figure_table([""], windows, title="speed of fixed lookahead", caption="")
+    table.box = SIMPLE
+    fastest = max((one.speed for one in surface.values()), default=1.0)
+    for ngram in NGRAMS:
+        cells = (surface.get((window, ngram)) for window in WINDOWS)
+        table.add_row(f"N = {ngram}", *(_cell(one, fastest) if one else "-" for one in cells))
+    return table
+
+
+def _cell(one: Compared, fastest: float) -> Text:
+    shade = _SHADES[int(one.speed / fastest * (len(_SHADES) - 1))]
+    return Text(f"{one.speed:.2f} {2 * shade}", style=_colour(one))
+
+
+def _remarks(compared: Iterable[Compared]) -> Iterator[str]:
+    for one in compared:
+        if one.is_open:
+            yield f"{one.axis} {one.value} may be faster: more --minutes tell"
+        if one.num_changed:
+            of = one.num_changed + len(one.ratios)
+            yield f"{one.axis} {one.value} changed the text of {one.num_changed} of {of}: near ties"
 
 
 def _row(one: Compared) -> Iterator[str | Text]:
-    is_slower = one.speed * (1 + one.noise) < 1
-    colour = "green" if one.speed > 1 + one.noise else "red" if is_slower else ""
     yield one.axis
     wng = ",".join(map(str, PRESETS.get(str(one.value), ())))
     yield f"{one.value} {wng}".rstrip() + " *" * one.is_confirmed
-    yield Text("█" * round(_BAR * min(one.speed, 2)), style=colour)
+    yield Text("█" * round(_BAR * min(one.speed, 2)), style=_colour(one))
     yield f"{one.speed:.2f}"
-    yield f"±{one.noise:.2f}"
+    yield f"±{one.noise:.2f}" if len(one.ratios) > 1 else ""
     yield f"{one.tokens_per_step:.1f}"
     yield str(len(one.ratios))
+
+
+def _colour(one: Compared) -> str:
+    is_slower = one.speed * (1 + one.noise) < 1
+    return "green" if one.speed > 1 + one.noise else "red" if is_slower else ""
 
 
 def _assigned(setting: tuple[str, str | int]) -> str:

@@ -20,7 +20,7 @@ from engine.progress import Progress, counted
 from kernels.operations import OPERATIONS
 from kernels.weight import Weight
 from lsp_server.cli import command_parser
-from lsp_server.cli.bench import run_sections
+from lsp_server.cli.bench_gpu import run_sections
 from lsp_server.settings import Settings
 from tests.bench.forced_replay import measure_replays, read_tokenizer
 from tests.bench.tasks import grouped

@@ -252,8 +252,10 @@ class Window:
         self.until(lambda: not self._is_asking(text), "the list is gone")
 
     def _finds(self, key: str, text: str, row: str) -> bool:
-        """Whether the list has the row. A new file may be missing at first, and a view that opens
-        takes the focus, which closes the list."""
+        """Whether the list has the row.
+
+        A new file may be missing at first. A view that opens takes the focus and closes the list.
+        """
         with suppress(PageTimeout):
             for value in ("", text):
                 self.page.fill(_QUICK_INPUT, value, timeout=_LIST_MS)

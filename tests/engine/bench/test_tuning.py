@@ -12,11 +12,14 @@ from engine.bench.measured import OFF, WARM_UP
 from engine.bench.tuning import (
     _DRAFTS,
     DEFAULT,
+    NGRAMS,
     NUM_ITEMS,
+    WINDOWS,
+    Compared,
     TextChangedError,
     Tuning,
     Variant,
-    neighbours,
+    other_guesses,
 )
 from engine.config import Lookahead
 from engine.drafting.budget import StepCost
@@ -33,7 +36,7 @@ CODING = Lookahead.parse("coding")
 class TunedEngine(ScriptedEngine):
     """Answers by its script, which is also told the rows of a step and the threads."""
 
-    info = replace(INFO, device="cpu", dtype="int8", threads=2)
+    info = replace(INFO, device="cpu", dtype="int8", threads=2, context_len=2000)
     model: Any = None
 
     def __init__(self, script, threads):
@@ -45,7 +48,7 @@ class TunedEngine(ScriptedEngine):
         pass
 
 
-def tuned(monkeypatch, script, seconds=60.0):
+def tuned(monkeypatch, script, seconds=60.0, progress=None):
     """Run a tuning on four processors, where the size of a prompt changes nothing."""
     engines: dict[int | None, TunedEngine] = {}
     monkeypatch.setattr("engine.bench.tuning.Engine", lambda *_: engines[None])
@@ -54,7 +57,7 @@ def tuned(monkeypatch, script, seconds=60.0):
     def load(threads):
         return engines.setdefault(threads, TunedEngine(script, threads))
 
-    tuning = Tuning(load, ITEMS, seconds, Progress())
+    tuning = Tuning(load, ITEMS, seconds, progress or Progress())
     tuning.run()
     return tuning
 
@@ -122,7 +125,7 @@ def test_no_insertion_begins_once_the_time_is_over(monkeypatch):
     clock = iter(range(10_000))  # each look at it takes a second
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     tuning = tuned(monkeypatch, lambda *_: SLOW, seconds=20.0)
-    assert 0 < sum(len(one.ratios) for one in tuning.compared) < 40
+    assert 0 < sum(len(one.ratios) for one in tuning.compared) < 60
     assert next(clock) < 40
 
 
@@ -134,8 +137,63 @@ def test_what_there_was_no_time_to_confirm_is_not_taken_and_told(monkeypatch):
     assert tuning.best == DEFAULT
 
 
-def test_around_a_recipe_each_number_is_halved_and_doubled():
-    assert list(neighbours("tensorrt")) == ["2,3,4", "8,3,4", "4,6,4", "4,3,2", "4,3,8"]
+def test_the_speeds_of_fixed_lookahead_are_a_surface_of_w_and_n(monkeypatch):
+    fast = Lookahead("fixed", 3, 5, 3)
+    tuning = tuned(monkeypatch, lambda request, *_: FAST if request.lookahead == fast else SLOW)
+    assert {(w, n) for w in WINDOWS for n in NGRAMS} <= set(tuning.surface)
+    assert {place for place, one in tuning.surface.items() if one.speed > 1} == {(3, 5)}
+    assert tuning.best == Variant(lookahead="3,5,3")
+    assert {"3,5,1", "3,5,6"} <= {one.value for one in tuning.compared}
+
+
+def test_of_a_recipe_g_is_halved_and_doubled():
+    assert list(other_guesses("tensorrt")) == ["4,3,2", "4,3,8"]
+    assert list(other_guesses("1,5,1")) == ["1,5,2"]
+
+
+def test_where_sums_are_not_exact_a_near_tie_is_counted_and_the_rest_goes_on(monkeypatch):
+    info = replace(TunedEngine.info, dtype="float32")
+    monkeypatch.setattr(TunedEngine, "info", info)
+    other = structs.replace(FAST, token_ids=(1, 2))
+    runs = []
+
+    def script(request, *_):
+        runs.append(request.lookahead)
+        is_near_tie = runs.count(CODING) == 1
+        return SLOW if request.lookahead != CODING else other if is_near_tie else FAST
+
+    tuning = tuned(monkeypatch, script)
+    assert tuning.best == Variant(lookahead="coding")
+    assert [(one.value, one.num_changed) for one in tuning.compared if one.num_changed] == [
+        ("coding", 1)
+    ]
+
+
+def test_no_prompt_is_tried_that_leaves_less_than_half_of_the_context(monkeypatch):
+    tuning = tuned(monkeypatch, lambda *_: SLOW)
+    assert {one.value for one in tuning.compared if one.axis == "prompt_tokens"} == {1000}
+
+
+def test_two_items_have_much_more_noise_than_six():
+    ratios = [1.0, 1.1]
+    two, six = (
+        Compared("rows", DEFAULT, ratios=ratios),
+        Compared("rows", DEFAULT, ratios=3 * ratios),
+    )
+    assert two.noise > 5 * six.noise
+
+
+def test_the_seconds_shown_are_those_that_passed(monkeypatch):
+    clock = iter(range(10_000))
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock) / 4)
+    shown = []
+
+    class Counted(Progress):
+        def advance(self, amount):
+            shown.append(amount)
+
+    tuned(monkeypatch, lambda *_: SLOW, progress=Counted())
+    assert next(clock) / 4 - 2 < sum(shown) <= next(clock) / 4
 
 
 @pytest.mark.usefixtures("one_thread")

@@ -8,7 +8,7 @@ from engine.bench.gpu import run
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.run import Sizes
 from engine.bench.gpu.shapes import SHAPES
-from lsp_server.cli import bench
+from lsp_server.cli import bench_gpu
 from lsp_server.cli import command_line as cli
 from tests.support.tiny_shape import TINY, cpu_machine
 
@@ -20,13 +20,19 @@ def test_without_a_gpu_bench_gpu_is_refused(capsys):
     assert "torch sees no GPU here" in capsys.readouterr().err
 
 
+def test_without_pytorch_bench_gpu_says_how_to_install_it(monkeypatch, capsys):
+    monkeypatch.setattr("engine.model.device.has_torch", lambda: False)
+    assert cli.main(["bench", "gpu"]) == 2
+    assert "'foregram[gpu]'" in capsys.readouterr().err
+
+
 @pytest.fixture
 def no_gpu(monkeypatch, one_thread):
     """Let a CPU and a tiny model stand for the GPU and those of real shapes."""
     sizes = Sizes(rows=(1,), contexts=(8, 16), prompts=(80,), numbers=4000)
     monkeypatch.setattr(Machine, "gpu", cpu_machine)
     monkeypatch.setitem(SHAPES, "0.5b", TINY.config)
-    monkeypatch.setattr(bench, "Sizes", lambda: sizes)
+    monkeypatch.setattr(bench_gpu, "Sizes", lambda: sizes)
 
 
 def test_gpu_check_prints_and_saves_a_report_that_names_no_folder(no_gpu, tmp_path, capsys):

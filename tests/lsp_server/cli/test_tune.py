@@ -24,12 +24,14 @@ class Measured(Tuning):
     """Has found `coding` to be twice as fast, unless a test says otherwise."""
 
     found = CODING
+    more: tuple[Compared, ...] = ()
     error: BaseException | None = None
 
     def __init__(self, _load, items, _seconds, _progress):
         assert len(items) == tuning.NUM_ITEMS
         self.engine, self.best = ScriptedEngine(twice_as_fast), self.found
-        self.compared = [Compared("lookahead", CODING, ratios=[2.0] * 12, steps=1, tokens=3)]
+        coding = Compared("lookahead", CODING, ratios=[2.0] * 12, steps=1, tokens=3)
+        self.compared = [coding, *self.more]
 
     def run(self):
         if self.error is not None:
@@ -74,6 +76,18 @@ def test_without_a_terminal_nothing_is_written(run, tmp_path, monkeypatch, capsy
     assert (answer["better"], answer["is_complete"]) == ({"lookahead": "coding"}, True)
     assert answer["compared"][0]["speed"] == 2.0
     assert "--yes" in err
+
+
+def test_speeds_over_w_and_n_are_drawn_and_near_ties_told(run, monkeypatch, capsys):
+    drawn = Variant(lookahead="3,5,3")
+    cells = [Compared("lookahead", drawn, ratios=[0.5], num_changed=1)]
+    monkeypatch.setattr(Measured, "more", cells)
+    assert run("--yes") == 0
+    shown = capsys.readouterr().out
+    assert [line.split()[:5] for line in shown.splitlines() if "N = 5" in line] == [
+        ["N", "=", "5", "-", "0.50"]
+    ]
+    assert "lookahead 3,5,3 changed the text of 1 of 2: near ties" in shown
 
 
 def test_where_nothing_is_better_it_says_so(run, tmp_path, monkeypatch, capsys):
