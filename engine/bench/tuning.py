@@ -160,14 +160,14 @@ class Tuning:
             self.best = final.variant
 
     def _sweep(self, axis: str, values: Iterable[str | int]) -> list[Compared]:
-        """Measure all values on two items, and the better ones on four more."""
+        """Measure all values on two items, and return the better ones, measured on four more."""
         changes: list[dict[str, Any]] = [{axis: value} for value in values]
         swept = [Compared(axis, replace(self.best, **change)) for change in changes]
         self._measure(swept, self._items[:_NUM_TRIED])
         tried = sorted((one for one in swept if one.ratios), key=lambda one: -one.speed)
-        better = tried[: min(-(-len(tried) // 2), _MOST_SWEPT)]
+        better = tried[: min((len(tried) + 1) // 2, _MOST_SWEPT)]
         self._measure(better, self._items[_NUM_TRIED:_NUM_SWEPT])
-        return tried
+        return better
 
     def _fixed(self) -> list[Compared]:
         lookaheads = [one for one in self.compared if one.axis == "lookahead" and one.ratios]
