@@ -85,7 +85,7 @@ def find_parts(model: EmbeddedModel) -> list[Path]:
 
 
 def find_part(model: EmbeddedModel, number: int) -> Path | None:
-    """Return the path of a part, by its number from 1; None if it is not installed."""
+    """Return the path of a part, by its number from 1; None if it is not installed whole."""
     try:
         package = distribution(f"{model.package}{number}")
     except PackageNotFoundError:
@@ -95,7 +95,8 @@ def find_part(model: EmbeddedModel, number: int) -> Path | None:
     for file in package.files or []:
         if file.match(f"data/part{number:02}.bin"):
             path = Path(str(file.locate()))
-            return path if path.exists() else None
+            is_whole = path.exists() and file.size in (None, path.stat().st_size)
+            return path if is_whole else None
     return None
 
 

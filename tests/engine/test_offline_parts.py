@@ -37,7 +37,7 @@ def install(tmp_path, monkeypatch):
             info.mkdir()
             name = f"Name: foregram-tiny-part{number}\nVersion: {version}\n"
             (info / "METADATA").write_text(f"Metadata-Version: 2.1\n{name}")
-            files = f"{package}/__init__.py,,\n{package}/data/{data.name},,\n"
+            files = f"{package}/__init__.py,,\n{package}/data/{data.name},,{len(content)}\n"
             (info / "RECORD").write_text(files)
         monkeypatch.syspath_prepend(tmp_path)
 
@@ -88,6 +88,13 @@ def test_a_damaged_part_is_refused_with_what_to_run(install, contents, message):
 def test_a_part_whose_file_is_gone_counts_as_missing(install, tmp_path) -> None:
     install(_CONTENT)
     (tmp_path / "foregram_tiny_part1" / "data" / "part01.bin").unlink()
+    with pytest.raises(ModelNotFoundError, match="foregram-tiny-part1"):
+        find_parts(_MODEL)
+
+
+def test_a_part_that_a_full_disk_cut_counts_as_missing(install, tmp_path) -> None:
+    install(_CONTENT)
+    (tmp_path / "foregram_tiny_part1" / "data" / "part01.bin").write_bytes(b"first")
     with pytest.raises(ModelNotFoundError, match="foregram-tiny-part1"):
         find_parts(_MODEL)
 
