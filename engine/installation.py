@@ -11,6 +11,13 @@ def install_command(extra: str) -> str:
     return f"{program} install{again} 'foregram[{extra}]'"
 
 
+def upgrade_command() -> str:
+    """Return the command that brings the newest version, and all that it needs, here."""
+    program = _maker()
+    upgrade = "install --upgrade" if program.endswith(" pip") else "upgrade"
+    return f"{program} {upgrade} foregram"
+
+
 def uninstall_command() -> str:
     """Return the command that removes foregram from here."""
     return f"{_maker()} uninstall foregram"

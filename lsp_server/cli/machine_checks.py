@@ -2,19 +2,18 @@
 
 import platform
 import shutil
-import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
 from engine.host.runtime import RuntimeFolder
+from engine.installation import upgrade_command
 from engine.model.device import has_torch
 from engine.model.gpu.selfcheck.verdict import kept_verdicts
 from lsp_server.model_choice import Check
 from lsp_server.settings import Settings
 
 MIN_FREE_BYTES = 2e9  # to convert the smallest model, with a margin
-_INSTALL = f"run: {sys.executable} -m pip install --upgrade foregram"
 
 
 def check_torch(_settings: Settings) -> Check:
@@ -29,7 +28,7 @@ def check_processor(_settings: Settings) -> Check:
     try:
         from kernels.cpu_forward.processor import host_unit
     except ImportError as error:  # numba refuses a numpy that is too new
-        return Check("processor", "failed", str(error), _INSTALL)
+        return Check("processor", "failed", str(error), f"run: {upgrade_command()}")
     unit = host_unit()
     what = f"{platform.machine()}, {unit.name}"
     if unit.needs:
@@ -76,8 +75,8 @@ def check_repository(settings: Settings) -> Check:
         from lsp_server.repository.folder_index import indexes_folder
         from lsp_server.repository.store import Store, StoreError
     except ImportError as error:
-        advice = "install foregram with all that it needs: pip install foregram"
-        return Check("repository", "failed", f"no file can be indexed: {error}", advice)
+        what = f"no file can be indexed: {error}"
+        return Check("repository", "failed", what, f"run: {upgrade_command()}")
     folder = indexes_folder(settings)
     try:
         with tempfile.TemporaryDirectory(dir=_existing(folder)) as tried:

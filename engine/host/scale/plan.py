@@ -11,6 +11,7 @@ from engine.errors import ConfigurationError
 from engine.host.options import HostOptions
 from engine.host.runtime import new_secret
 from engine.host.service import CompletionService
+from engine.installation import install_command
 
 
 def replica_range(text: str) -> tuple[int, int]:
@@ -54,7 +55,7 @@ def start_replicas(plan: ReplicaPlan, host: HostOptions) -> None:
             serve = resolve_name("engine.host.scale.replicas:serve_replicas")
         except ImportError as error:
             raise ConfigurationError(
-                "--replicas needs Ray Serve, which is an extra: pip install 'foregram[scale]' "
-                f"({error})"
+                f"--replicas needs Ray Serve, which is an extra ({error}); run "
+                f"{install_command('scale')}"
             ) from error
         serve(plan, host)
