@@ -18,6 +18,7 @@ from huggingface_hub import scan_cache_dir
 from huggingface_hub.errors import CacheNotFound
 
 from engine.errors import InputError, ModelNotFoundError
+from engine.fetch_failures import PACKAGE_INDEX, remedy
 from engine.model_names import (
     EMBEDDED,
     HUB_ALIASES,
@@ -35,7 +36,6 @@ from engine.offline_parts import (
     package_folder,
 )
 from engine.progress import shown
-from lsp_server.cli.fetch_failures import HUB, PACKAGE_INDEX, remedy
 from lsp_server.cli.messages import visible
 from lsp_server.cli.terminal import ProgressBars
 from lsp_server.host.client import host_status
@@ -139,12 +139,7 @@ def install(name: str, cache_folder: Path) -> None:
     if kind != "embedded":
         from engine.model.loading.catalog import locate  # noqa: PLC0415 - it loads the readers of models
 
-        try:
-            locate(name, ProgressBars())
-        except ModelNotFoundError as error:
-            if told := remedy(HUB, str(error.__cause__).partition("\n")[0]):
-                raise ModelNotFoundError(f"{name} cannot be downloaded: {told}") from error
-            raise
+        locate(name, ProgressBars())
         return
     model, progress = OFFLINE_MODELS[name], ProgressBars()
     progress.tell(f"{model.name}: {in_megabytes(model.num_bytes)} in {model.num_parts} packages")

@@ -72,7 +72,7 @@ def hub_gguf(name: str, progress: Progress) -> Path:
     except Exception as error:  # the errors of its HTTP library come through as they are
         if cached is not None:
             return cached  # the best available without a network
-        raise _not_downloaded(name) from error
+        raise _not_downloaded(name, error) from error
     chosen = _chosen_gguf(files, tag)
     if chosen is None:
         there = ", ".join(sorted(file for file in files if file.endswith(".gguf"))) or "none"
@@ -84,7 +84,7 @@ def hub_gguf(name: str, progress: Progress) -> Path:
         return cached
     path = _downloaded(place, [chosen], progress) / chosen
     if not path.exists():
-        raise _not_downloaded(name)
+        raise _not_downloaded(name, f"no {chosen} came")
     check_sums(path.parent, progress, path.name)
     return path
 
@@ -109,7 +109,7 @@ def _downloaded(place: str, patterns: list[str], progress: Progress) -> Path:
         with shown(progress, f"downloading {place}", missing):
             return Path(download())
     except Exception as error:  # the errors of its HTTP library come through as they are
-        raise _not_downloaded(place) from error
+        raise _not_downloaded(place, error) from error
 
 
 def _counting(progress: Progress) -> Any:  # noqa: ANN401 - a class of the hub's client
@@ -151,7 +151,12 @@ def check_sums(folder: Path, progress: Progress, pattern: str = "*.safetensors")
         checked.touch()  # a process may end between a download and its check
 
 
-def _not_downloaded(repository: str) -> ModelNotFoundError:
+def _not_downloaded(repository: str, told: object) -> ModelNotFoundError:
+    """Return a sentence that says what helps, by what the hub's client has `told`."""
+    from engine.fetch_failures import HUB, remedy  # noqa: PLC0415 - it imports the client
+
+    if helps := remedy(HUB, str(told).partition("\n")[0]):
+        return ModelNotFoundError(f"{repository} cannot be downloaded: {helps}")
     return ModelNotFoundError(
         f"{repository} is not in the local Hugging Face cache and could not be downloaded; check the "
         "name and the network, or use the embedded model `offline`, a folder, or a .gguf file"

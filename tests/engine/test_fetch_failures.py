@@ -11,9 +11,9 @@ import pytest
 from huggingface_hub import close_session, snapshot_download
 
 from engine.errors import ModelNotFoundError
+from engine.fetch_failures import HUB, remedy
 from engine.offline_parts import LOCKED
 from lsp_server.cli import models
-from lsp_server.cli.fetch_failures import HUB, remedy
 from lsp_server.settings import load_settings
 from tests.support.served_host import make_certificate
 
@@ -112,8 +112,9 @@ def test_without_an_index_all_ways_to_one_are_named(pip_fails, nobody):
     told = pip_fails(PIP_INDEX_URL=f"{nobody}/simple")
     assert told.startswith("pip install failed: the package index does not answer; ")
     assert "set HTTPS_PROXY" in told
-    assert "set PIP_INDEX_URL" in told
+    assert "for a mirror PIP_INDEX_URL" in told
     assert told.endswith("set PIP_FIND_LINKS to a folder with the packages of " + str(LOCKED))
+    assert told.count(";") == 1  # `foregram doctor` divides it there
 
 
 def test_a_proxy_that_does_not_answer_is_told_likewise(pip_fails, nobody):
@@ -144,7 +145,7 @@ def test_an_index_without_the_packages_is_told_apart(pip_fails):
 def test_a_hub_out_of_reach_is_told_apart_from_one_without_the_model(hub_fails, nobody):
     told = hub_fails(nobody)
     assert "the Hugging Face hub does not answer; " in told
-    assert "set HF_ENDPOINT" in told
+    assert "for a mirror HF_ENDPOINT" in told
     assert "copy the model's folder in " in told
     with server(404) as hub:
         assert hub_fails(hub) == ""
@@ -155,12 +156,14 @@ def test_the_switch_that_keeps_the_hub_out_is_named(hub_fails, nobody, monkeypat
     assert hub_fails(nobody) == "HF_HUB_OFFLINE is set; unset it"
 
 
-def test_a_model_of_the_hub_says_why_it_was_not_downloaded(monkeypatch, tmp_path):
-    def fails(name, progress):
-        raise ModelNotFoundError("no") from OSError("ConnectError: refused\nmore")
+def test_a_socks_proxy_is_told_as_no_client_takes_one(pip_fails, hub_fails):
+    wanted = "a SOCKS proxy cannot be used; set HTTPS_PROXY and ALL_PROXY to an HTTP proxy"
+    proxy = "socks5://127.0.0.1:9"
+    assert wanted in pip_fails(HTTPS_PROXY=proxy, PIP_INDEX_URL="https://index.example/simple")
+    assert hub_fails("https://huggingface.co", HTTPS_PROXY=proxy) == wanted
 
-    monkeypatch.setattr("engine.model.loading.catalog.locate", fails)
-    with pytest.raises(
-        ModelNotFoundError, match=r"0\.5b cannot be downloaded: the Hugging Face hub"
-    ):
-        models.install("0.5b", tmp_path)
+
+def test_a_full_disk_is_told_with_what_moves_the_files():
+    told = remedy(HUB, "OSError: [Errno 28] No space left on device: '/home/a/.cache/huggingface'")
+    wrong = "files of the Hugging Face hub cannot be kept: No space left"
+    assert told == f"{wrong}; make room, or set HF_HOME to another folder"
