@@ -23,7 +23,7 @@ from lsp_server.cli.settings_file import add_settings
 from lsp_server.cli.terminal import ProgressBars
 from lsp_server.host.client import host_status
 from lsp_server.model_choice import Check, check_model
-from lsp_server.settings import Settings, user_file
+from lsp_server.settings import Settings, user_file, variable_of
 
 KEPT = 1  # exit status if the user says no
 _GIGA = 1e9
@@ -72,9 +72,7 @@ def _with_model(settings: Settings, *, is_agreed: bool) -> int:
     fits = [one.name for one in CPU_MODELS if one.name in there or one.most_disk < room]
     wanted = machine.choose(fits).model
     sys.stdout.writelines(_screen(machine, wanted, there, fits))
-    if settings.model not in (None, AUTO_MODEL):
-        told = f"the setting `model` is {settings.model}: remove it, and the best model is taken"
-        sys.stdout.write(visible(f"{told}\n"))
+    sys.stdout.write(visible(_started(settings)))
     if wanted.name in there:
         sys.stdout.write(f"{wanted.name} is installed\n")
         return 0
@@ -87,12 +85,25 @@ def _with_model(settings: Settings, *, is_agreed: bool) -> int:
     return _installed(wanted, settings.cache_folder, is_agreed=is_agreed)
 
 
+def _started(settings: Settings) -> str:
+    """Say whether a host starts the best model, and where settings belong."""
+    file = user_file()
+    if settings.model in (
+        None,
+        AUTO_MODEL,
+    ):  # it chooses by the same rule: nothing is to be written
+        return f"`auto`, the default, starts it; settings belong in {file.source}\n"
+    place = file.source if "model" in file.values else variable_of("model")
+    return f"{place} says that `model` is {settings.model}; remove that, and the best is taken\n"
+
+
 def _on_gpu(device: DeviceChoice, settings: Settings, *, is_agreed: bool) -> int:
     """Fetch the model that the GPU runs best if the user agrees; else the host does it later."""
     from engine.model.gpu.fit import picked  # noqa: PLC0415 - it loads torch
 
     name, _ = picked(device, settings.dtype)
     sys.stdout.write(visible(f"{device.name}: {name} is the best model for its memory\n"))
+    sys.stdout.write(visible(_started(settings)))
     if is_agreed or (sys.stdin.isatty() and agreed(f"Fetch {name} now?")):
         install(name, settings.cache_folder)
     else:

@@ -40,6 +40,7 @@ def installed(monkeypatch):
     async def host_status(_settings):
         return ProbeResult("absent")
 
+    monkeypatch.setenv("FOREGRAM_CONFIG", "/nowhere/foregram.toml")
     monkeypatch.setattr(setup, "host_status", host_status)
     monkeypatch.setattr(setup, "Installed", lambda: names)
     monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1e12))
@@ -67,6 +68,7 @@ def test_one_screen_says_what_is_chosen_what_it_costs_and_how_to_take_another(
     assert chosen[1:6] == [CHOSEN, "1.1", "GB", "3.1", "GB"]
     assert chosen[-2:] == ["0.1", "s"]
     assert "foregram models install NAME" in shown
+    assert "`auto`, the default, starts it; settings belong in /nowhere/foregram.toml\n" in shown
     assert installed == ["offline", CHOSEN]
 
 
@@ -92,9 +94,17 @@ def test_what_is_installed_stays_as_it_is(settings, installed, capsys):
     assert capsys.readouterr().out.endswith(f"{CHOSEN} is installed\nnext: an editor\n")
 
 
-def test_a_setting_that_names_another_model_is_told(settings, installed, capsys):
-    set_up(msgspec.structs.replace(settings, model="offline"), yes=True)
-    assert "the setting `model` is offline: remove it" in capsys.readouterr().out
+def test_a_setting_that_names_another_model_is_told_with_its_place(
+    settings, installed, tmp_path, monkeypatch, capsys
+):
+    named = msgspec.structs.replace(settings, model="offline")
+    set_up(named, yes=True)
+    assert "FOREGRAM_MODEL says that `model` is offline; remove that" in capsys.readouterr().out
+    file = tmp_path / "foregram.toml"
+    file.write_text('model = "offline"\n')
+    monkeypatch.setenv("FOREGRAM_CONFIG", str(file))
+    set_up(named, yes=True)
+    assert f"{file} says that `model` is offline; remove that" in capsys.readouterr().out
 
 
 def test_the_memory_of_the_host_that_runs_counts_as_free(settings, installed, monkeypatch, capsys):
@@ -148,7 +158,8 @@ def test_on_a_gpu_the_model_for_its_memory_is_named(settings, installed, monkeyp
     monkeypatch.setattr("engine.model.gpu.fit.picked", lambda device, dtype: ("7b", "fp8"))
     assert set_up(settings) == 0
     told = capsys.readouterr().out
-    assert told.startswith("A GPU: 7b is the best model for its memory\nthe host fetches it when")
+    assert told.startswith("A GPU: 7b is the best model for its memory\n`auto`, the default, ")
+    assert "the host fetches it when" in told
     assert installed == ["offline"]
     assert set_up(settings, yes=True) == 0
     assert installed == ["offline", "7b"]
