@@ -10,6 +10,8 @@ from lsp_server.cli.arguments import build_parser
 from lsp_server.cli.command_parser import CommandParser
 from lsp_server.settings import Settings
 
+_WIDTH = 70  # of a usage, so that `man` leaves its lines as they are
+
 
 def print_completions(arguments: argparse.Namespace, _settings: Settings) -> None:
     """Print what completes the command line in a shell, or the page for `man`."""
@@ -24,7 +26,7 @@ def _page(top: CommandParser, commands: list[CommandParser]) -> str:
     parts += [f".SS {command.prog}\n{_part(command)}" for command in commands]
     # A plain hyphen might be shown as a typographic one, which cannot be typed.
     body = "\n".join(parts).replace("\\", r"\e").replace("-", r"\-")
-    return f'.TH FOREGRAM 1 "" "foregram {VERSION}" foregram\n{body}'
+    return f'.TH FOREGRAM 1 "" "foregram {VERSION}" foregram\n.nh\n{body}'  # no word is broken
 
 
 def _part(parser: CommandParser) -> str:
@@ -35,6 +37,9 @@ def _part(parser: CommandParser) -> str:
 
 class _PageFormatter(argparse.RawDescriptionHelpFormatter):
     """Writes help in the language of manual pages."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_WIDTH)
 
     def _format_action(self, action: argparse.Action) -> str:
         if isinstance(action.choices, dict):  # each command has a part of its own

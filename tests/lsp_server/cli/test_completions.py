@@ -89,6 +89,14 @@ def test_man_shows_the_page_without_a_warning(tmp_path, capsys):
     assert "  --max-tokens N" in shown
 
 
+def test_the_manual_page_is_the_same_from_any_terminal(monkeypatch, capsys):
+    pages = set()
+    for columns in ("40", "300"):
+        monkeypatch.setenv("COLUMNS", columns)
+        pages.add(printed("man", capsys))
+    assert len(pages) == 1
+
+
 def test_wrong_settings_do_not_keep_a_shell_from_starting(monkeypatch, capsys):
     monkeypatch.setenv("FOREGRAM_THREADS", "many")
     assert "_shtab_foregram" in printed("bash", capsys)
