@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from engine import VERSION
+
 ROOT = Path(__file__).parents[1]
 URLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
 FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").iterdir())
@@ -46,6 +48,17 @@ def test_a_release_runs_tests_that_are_there():
     tests = re.findall(r"tests/\S+", runs)
     assert tests
     assert [one for one in tests if not (ROOT / one).exists()] == []
+
+
+def test_a_release_names_the_commit_of_its_tag_in_the_formula(tmp_path):
+    """Homebrew takes no tag without it, and no file can know the commit that it is in."""
+    (run,) = (
+        one["run"] for one in RELEASE["build"]["steps"] if "RUNNER_TEMP" in one.get("run", "")
+    )
+    given = {"GITHUB_REF_NAME": f"v{VERSION}", "GITHUB_SHA": "0" * 40, "RUNNER_TEMP": str(tmp_path)}
+    subprocess.run(run, shell=True, env=given, cwd=ROOT, check=True)
+    formula = (tmp_path / "foregram.rb").read_text()
+    assert f'tag: "v{VERSION}", revision: "{"0" * 40}"' in formula
 
 
 def test_a_job_of_a_release_may_do_only_what_it_needs():

@@ -1,4 +1,4 @@
-# A formula for a tap of one's own: copy it to `Formula/foregram.rb` there.
+# A formula for a tap of one's own: `Formula/foregram.rb` there. A release adds the tag's revision.
 class Foregram < Formula
   desc "Local code completion for editors, from a model on your CPU"
   homepage "https://github.com/foregram/foregram"
@@ -19,6 +19,8 @@ class Foregram < Formula
            "editor_plugins/vscode/requirements/locked.txt")
     system(*pip, ".")
     bin.install_symlink libexec/"bin/foregram"
+    generate_completions_from_executable(bin/"foregram", "completions")
+    (man1/"foregram.1").write Utils.safe_popen_read(bin/"foregram", "completions", "man")
   end
 
   def caveats
