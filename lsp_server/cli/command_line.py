@@ -126,7 +126,9 @@ def _make_private(cache: Path) -> None:
             compiled.rename(compiled.with_name("numba.open"))
             shutil.rmtree(compiled.with_name("numba.open"))
     except OSError as error:
-        raise CacheError(f"the cache folder {cache} cannot be used: {error.strerror}") from error
+        raise CacheError(
+            f"the cache folder {cache} cannot be used: {error.strerror}; FOREGRAM_CACHE names another"
+        ) from error
 
 
 def _fail(sentence: str, status: int) -> int:

@@ -259,3 +259,11 @@ def test_a_folder_of_all_users_is_no_cache_folder_and_stays_theirs(
     assert cli.main(["complete", f"{source_path}:1"]) == 4
     assert "is for all users; FOREGRAM_CACHE names another" in capsys.readouterr().err
     assert stat.S_IMODE(cache.stat().st_mode) == 0o1777
+
+
+def test_a_cache_folder_that_cannot_be_made_is_told_with_what_names_another(
+    source_path, engine, monkeypatch, capsys
+):
+    monkeypatch.setenv("FOREGRAM_CACHE", str(source_path / "cache"))
+    assert cli.main(["complete", f"{source_path}:1"]) == 4
+    assert "cannot be used: Not a directory; FOREGRAM_CACHE names" in capsys.readouterr().err
