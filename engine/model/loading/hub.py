@@ -156,7 +156,8 @@ def _not_downloaded(repository: str, told: object) -> ModelNotFoundError:
     from engine.fetch_failures import HUB, remedy  # noqa: PLC0415 - it imports the client
 
     if helps := remedy(HUB, str(told).partition("\n")[0]):
-        return ModelNotFoundError(f"{repository} cannot be downloaded: {helps}")
+        instead = "or use the embedded model `offline`"
+        return ModelNotFoundError(f"{repository} cannot be downloaded: {helps}, {instead}")
     return ModelNotFoundError(
         f"{repository} is not in the local Hugging Face cache and could not be downloaded; check the "
         "name and the network, or use the embedded model `offline`, a folder, or a .gguf file"

@@ -100,8 +100,9 @@ def test_a_hub_that_tells_no_sizes_leaves_what_is_cached_under_other_names(tmp_p
     (folder / "gptq_model-4bit-128g.safetensors").write_text("")
     snapshot = cache_model(tmp_path / "hub", "owner/model", folder)
     assert hub.hub_folder("owner/model", Progress()) == snapshot
-    with pytest.raises(ModelNotFoundError, match=r"owner/other cannot be downloaded: HF_HUB_OFF"):
+    with pytest.raises(ModelNotFoundError, match=r"cannot be downloaded: HF_HUB_OFF") as caught:
         hub.hub_folder("owner/other", Progress())
+    assert "or use the embedded model `offline`" in str(caught.value)
 
 
 def test_a_snapshot_without_a_file_that_its_repository_has_is_the_last_resort(
