@@ -82,16 +82,17 @@ def _with_model(settings: Settings, *, is_agreed: bool) -> int:
             f"{wanted.name} takes up to {needed:.1f} GB of disk while it is installed, and "
             f"{left:.1f} GB are free; make room in {settings.cache_folder}"
         )
-    return _installed(wanted, settings.cache_folder, is_agreed=is_agreed)
+    return _installed(wanted, settings, is_agreed=is_agreed)
+
+
+def _is_auto(settings: Settings) -> bool:
+    return kind_of(settings.model or AUTO_MODEL) == "auto"
 
 
 def _started(settings: Settings) -> str:
     """Say whether a host starts the best model, and where settings belong."""
     file = user_file()
-    if settings.model in (
-        None,
-        AUTO_MODEL,
-    ):  # it chooses by the same rule: nothing is to be written
+    if _is_auto(settings):  # a host chooses by the same rule: nothing is to be written
         return f"`auto`, the default, starts it; settings belong in {file.source}\n"
     place = file.source if "model" in file.values else variable_of("model")
     return f"{place} says that `model` is {settings.model}; remove that, and the best is taken\n"
@@ -106,15 +107,14 @@ def _on_gpu(device: DeviceChoice, settings: Settings, *, is_agreed: bool) -> int
     sys.stdout.write(visible(_started(settings)))
     if is_agreed or (sys.stdin.isatty() and agreed(f"Fetch {name} now?")):
         install(name, settings.cache_folder)
-    else:
+    elif _is_auto(settings):
         sys.stdout.write("the host fetches it when it starts\n")
     return 0
 
 
 def check_choice(settings: Settings) -> Check:
     """Check the settings' model; for `auto` on a CPU say which one it is, and which is better."""
-    is_auto = kind_of(settings.model or AUTO_MODEL) == "auto"
-    if not is_auto or not DeviceChoice.of(settings.device).is_cpu:
+    if not _is_auto(settings) or not DeviceChoice.of(settings.device).is_cpu:
         return check_model(settings.model)
     machine = _without_host(known_machine(settings.cache_folder, _threads(settings)), settings)
     choice = machine.choose(Installed())
@@ -159,14 +159,13 @@ def _screen(
     yield _LEGEND
 
 
-def _installed(wanted: CpuModel, cache_folder: Path, *, is_agreed: bool) -> int:
+def _installed(wanted: CpuModel, settings: Settings, *, is_agreed: bool) -> int:
     if not is_agreed and not sys.stdin.isatty():
         note("nothing was installed: `foregram setup --yes` does it without asking")
         return 0
     if not is_agreed and not agreed(f"Install {wanted.name}, {wanted.fetched / _GIGA:.1f} GB?"):
         return KEPT
-    install(wanted.name, cache_folder)
-    sys.stdout.write(
-        f"{wanted.name} is installed; a host that runs takes it after `foregram stop`\n"
-    )
+    install(wanted.name, settings.cache_folder)
+    taken = "; a host that runs takes it after `foregram stop`" if _is_auto(settings) else ""
+    sys.stdout.write(f"{wanted.name} is installed{taken}\n")
     return 0

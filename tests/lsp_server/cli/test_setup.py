@@ -99,7 +99,9 @@ def test_a_setting_that_names_another_model_is_told_with_its_place(
 ):
     named = msgspec.structs.replace(settings, model="offline")
     set_up(named, yes=True)
-    assert "FOREGRAM_MODEL says that `model` is offline; remove that" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "FOREGRAM_MODEL says that `model` is offline; remove that" in told
+    assert f"{CHOSEN} is installed\n" in told  # no host takes it yet
     file = tmp_path / "foregram.toml"
     file.write_text('model = "offline"\n')
     monkeypatch.setenv("FOREGRAM_CONFIG", str(file))
@@ -160,6 +162,10 @@ def test_on_a_gpu_the_model_for_its_memory_is_named(settings, installed, monkeyp
     told = capsys.readouterr().out
     assert told.startswith("A GPU: 7b is the best model for its memory\n`auto`, the default, ")
     assert "the host fetches it when" in told
+    set_up(msgspec.structs.replace(settings, model="0.5b"))
+    told = capsys.readouterr().out
+    assert "FOREGRAM_MODEL says that `model` is 0.5b; remove that" in told
+    assert "the host fetches it when" not in told
     assert installed == ["offline"]
     assert set_up(settings, yes=True) == 0
     assert installed == ["offline", "7b"]
