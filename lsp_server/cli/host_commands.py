@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import sys
 import time
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def show_status(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.json:
         sys.stdout.write(msgspec.json.encode(answer.status).decode() + "\n")
     else:
-        Console().print(status_table(answer.status, settings))
+        Console().print(table_of(status_rows(answer.status, settings)))
     return 0
 
 
@@ -98,11 +99,10 @@ def _follow(path: Path, begin: int) -> None:
                 time.sleep(FOLLOW_S)
 
 
-def status_table(status: Status, settings: Settings) -> Table:
+def status_rows(status: Status, settings: Settings) -> dict[str, str]:
     """Return what a host is doing, and what its suggestions saved here today."""
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     other = version_sentence(status, is_remote=settings.host_url is not None)
-    rows = {
+    return {
         "state": _state(status),
         "model": _model(status, settings),
         "device": f"{status.device}, {status.place}" if status.place else status.device,
@@ -117,6 +117,11 @@ def status_table(status: Status, settings: Settings) -> Table:
         "memory": _memory(status),
         "today": saved_days(settings.cache_folder).get(today(), Day()).sentence,
     }
+
+
+def table_of(rows: Mapping[str, str]) -> Table:
+    """Return a table of the rows that say something."""
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in rows.items():
         if value:
             table.add_row(name, Text(visible(value)))

@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from lsp_server.cli.host_commands import status_table, tell_absence
+from lsp_server.cli.host_commands import status_rows, table_of, tell_absence
 from lsp_server.cli.messages import visible
 from lsp_server.cli.why import latest, line_of
 from lsp_server.host.client import ProbeResult, host_metrics, host_status
@@ -31,6 +31,7 @@ from lsp_server.why import EmptyAnswer, Kept
 _EVERY_S = 1.0
 _MOST_LOOKS = 61  # the first and the last are a minute apart
 _MOST_REASONS = 5
+_FIRST_ROWS = ("state", "requests", "clients", "memory")
 _SINCE_START, _LAST_MINUTE, _LAST = "since its start", "last minute", "last completion"
 
 
@@ -46,8 +47,8 @@ def show_top(arguments: argparse.Namespace, settings: Settings) -> int:
         return tell_absence(first.answer, as_json=arguments.json)
     if arguments.json:
         sys.stdout.write(msgspec.json.encode(_for_programs(first, settings)).decode() + "\n")
-    elif arguments.once or not sys.stdout.isatty():
-        Console().print(_view([first], settings))
+    elif arguments.once or not sys.stdout.isatty() or Console().is_dumb_terminal:
+        Console().print(_view([first], settings, is_live=False), soft_wrap=True)
     else:
         asyncio.run(_watch(first, settings))
     return 0
@@ -63,7 +64,7 @@ async def _watch(first: _Look, settings: Settings) -> None:
     live = Live(screen=True, auto_refresh=False)
     with suppress(asyncio.CancelledError), _keyboard(), live:
         while True:
-            live.update(_view(looks, settings), refresh=True)
+            live.update(_view(looks, settings, is_live=True), refresh=True)
             await asyncio.sleep(_EVERY_S)
             former, look = looks[-1].counts, await _look(settings)
             if not former or _tokens(look.counts) < _tokens(former):
@@ -116,15 +117,18 @@ def _for_programs(look: _Look, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _view(looks: Sequence[_Look], settings: Settings) -> RenderableType:
-    """Show first what changes most: a small terminal has no room for all of it."""
+def _view(looks: Sequence[_Look], settings: Settings, *, is_live: bool) -> RenderableType:
+    """Show first what people watch: a terminal of 24 lines has no room for all of it."""
     answer = looks[-1].answer
     lines = [visible(line_of(one, time.time())) for one in _reasons(settings)]
-    reasons = [Text(line, no_wrap=True) for line in lines]
+    cut: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"} if is_live else {}
+    reasons = [Text(line, **cut) for line in lines]
     if answer.status is None:
         return Group(Text(visible(answer.reason)), Text(), *reasons)
-    status = status_table(answer.status, settings)
-    return Group(_table(_figures(looks)), Text(), *reasons, Text(), status)
+    rest = status_rows(answer.status, settings)
+    first = table_of({name: rest.pop(name) for name in _FIRST_ROWS})
+    figures = _table(_figures(looks))
+    return Group(first, Text(), *reasons, Text(), figures, Text(), table_of(rest))
 
 
 def _table(figures: dict[str, Figures]) -> Table:
@@ -140,15 +144,15 @@ def _cells(figures: Figures) -> dict[str, str]:
     acceptance = one.draft_acceptance
     told = [f"{number:,} {kind.replace('_', ' ')}" for kind, number in one.feedback.items()]
     return {
-        "completions": f"{one.completions:,}",
-        "tokens": f"{one.tokens:,}",
         "tokens per second": _rounded(one.tokens_per_second),
         "  without lookahead": _rounded(one.plain_tokens_per_second),
-        "tokens per step": _rounded(one.tokens_per_step, 2),
-        **{f"  from {name}": _rounded(share, 2) for name, share in sources.items()},
         "drafted tokens accepted": "-" if acceptance is None else f"{acceptance:.0%}",
         "wait in the queue, ms": _rounded(one.queue_ms),
         "reading the prompt, ms": _rounded(one.prefill_ms),
+        "tokens per step": _rounded(one.tokens_per_step, 2),
+        **{f"  from {name}": _rounded(share, 2) for name, share in sources.items()},
+        "completions": f"{one.completions:,}",
+        "tokens": f"{one.tokens:,}",
         "what users did": ", ".join(told) or "-",
         "characters accepted": f"{one.accepted_characters:,}",
     }

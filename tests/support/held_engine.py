@@ -38,6 +38,7 @@ class HeldEngine(ServedEngine):
     others: tuple[str | Chunk, ...] | None = None
     is_held: bool = False
     ending: FinishReason = FinishReason.END_TOKEN
+    accepted: dict[str, int] = field(default_factory=lambda: {"model": 3})  # tokens by source
     edit: EditOutcome | None = None  # what its words are, if an edit is requested
     before_word: Callable[[int], object] = lambda _: None
     permits: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -89,7 +90,7 @@ class HeldEngine(ServedEngine):
         self.ended.append(reason)
         shown = tuple(buffer.path for buffer in request.open_buffers)
         cost = Cost(
-            *(len(said.split()), 3, 6, 100, 90, 5.0, 7.0, {"model": 3}),
+            *(len(said.split()), 3, 6, 100, 90, 5.0, 7.0, self.accepted),
             neighbour_tokens=10 * len(shown),
             neighbours=shown,
             num_open=len(shown),

@@ -25,10 +25,10 @@ from tests.support.running_host import TOKEN, ask, buffer, headers_with, running
 
 
 @asynccontextmanager
-async def local_host(tmp_path):
+async def local_host(tmp_path, **engine):
     """A host after one completion of three tokens, and settings that find it."""
     run = RuntimeFolder.open(tmp_path / "run")
-    async with running_host(run.path, HeldEngine(), token=run.token()) as host:
+    async with running_host(run.path, HeldEngine(**engine), token=run.token()) as host:
         await host.answered(ask(buffer("x = 1")))
         yield host, Settings(cache_folder=tmp_path, runtime_folder=run.path)
 
@@ -67,8 +67,8 @@ async def test_without_a_terminal_it_is_plain_text_and_ends(tmp_path, capsys):
     rows = [" ".join(line.split()) for line in printed.out.splitlines()]
     assert {"state ready", "tokens per second 428.6", "without lookahead 250.0"} <= {*rows}
     assert {"tokens per step 1.00", "from model 1.00", "drafted tokens accepted 0%"} <= {*rows}
-    (reason,) = (number for number, row in enumerate(rows) if "a.md:3" in row)
-    assert rows.index("tokens per step 1.00") < reason < rows.index("state ready")
+    (reason,) = (row for row in rows if "a.md:3" in row)
+    assert reason.endswith("in `languages`"), "no line is cut"
     assert printed.out.replace("\n", "").isprintable()
 
 
@@ -118,6 +118,28 @@ async def test_on_a_terminal_it_follows_the_host_until_q(tmp_path):
         assert termios.tcgetattr(terminal.ours)[3] & termios.ECHO, "it is as before"
 
 
+async def test_80_columns_and_24_lines_have_room_for_all_that_people_watch(tmp_path):
+    sources = ("edited_file", "previous_completion", "open_buffer", "recycler", "model")
+    accepted = dict.fromkeys(sources, 1)
+    async with local_host(tmp_path, accepted=accepted) as (_, settings):
+        lines = range(10, 15)
+        answers = (EmptyAnswer(1.0, Reason.PROSE, "file:///名前.md", line) for line in lines)
+        Kept(tuple(answers)).write(tmp_path / "run", "one")
+        async with live(settings, rows=24, columns=80) as terminal:
+            screen = await terminal.shows("428.6(.|\n)*\x1b")
+    watched = ["state", "requests", "clients", "memory", *(f"名前.md:{line}" for line in lines)]
+    figures = ["tokens per second", "without lookahead", "accepted", "wait in the queue"]
+    for text in (*watched, *figures, "tokens per step", *(f"from {name} " for name in sources)):
+        assert text in screen
+    assert "address" not in screen, "the rest is cut"
+
+
+async def test_a_terminal_that_cannot_be_redrawn_gets_the_figures_once(tmp_path):
+    async with local_host(tmp_path) as (_, settings), live(settings, term="dumb") as terminal:
+        await terminal.shows("428.6")
+        assert await terminal.process.wait() == 0
+
+
 async def test_a_host_that_goes_is_waited_for_and_the_next_one_begins_anew(tmp_path):
     async with local_host(tmp_path) as (host, settings), live(settings) as terminal:
         await terminal.shows("428.6")
@@ -155,22 +177,24 @@ class Terminal:
         self.changed.set()
 
     async def shows(self, text):
-        """Wait for a text, a pattern, that was not waited for yet."""
+        """Wait for a text, a pattern, that was not waited for yet; return what was drawn."""
         while not re.search(text.encode(), self.drawn):
             self.changed.clear()
             await self.changed.wait()
+        drawn = self.drawn.decode(errors="replace")
         self.drawn.clear()
+        return drawn
 
 
 @asynccontextmanager
-async def live(settings):
+async def live(settings, *, rows=40, columns=120, term="xterm"):
     ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (40, 120))
+    termios.tcsetwinsize(theirs, (rows, columns))
     environ = {
         "FOREGRAM_RUNTIME": str(settings.runtime_folder),
         "FOREGRAM_CACHE": str(settings.cache_folder),
         "HOME": str(settings.cache_folder),
-        "TERM": "xterm",
+        "TERM": term,
     }
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "lsp_server", "top"),
