@@ -78,13 +78,14 @@ class Savings:
         self._cache_folder = cache_folder
         self._news: Days = {}
         self._offered = ""  # id of the suggestion that was offered last
+        self._date = today()  # of its offer: an accept after midnight, too, counts there
         self._taken = "", 0  # id of the one that was accepted last, and up to where
         self._writing: asyncio.Task[None] | None = None
 
     def offered(self, completion_id: str) -> None:
         """Count a suggestion that the editor gets, once while it stands."""
         if completion_id != self._offered:
-            self._offered = completion_id
+            self._offered, self._date = completion_id, today()
             self._count(Day(offered=1))
 
     def accepted(self, completion_id: str, text: str, begun: int) -> None:
@@ -112,7 +113,7 @@ class Savings:
                 self._news[date] = day + self._news.get(date, Day())
 
     def _count(self, more: Day) -> None:
-        self._news[today()] = self._news.get(today(), Day()) + more
+        self._news[self._date] = self._news.get(self._date, Day()) + more
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write_soon())
 

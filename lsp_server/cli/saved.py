@@ -6,7 +6,7 @@ import sys
 import msgspec
 
 from engine.errors import CacheError
-from lsp_server.saved import reset, saved_days
+from lsp_server.saved import Day, reset, saved_days, today
 from lsp_server.settings import Settings
 
 
@@ -21,6 +21,7 @@ def show_saved(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.json:
         sys.stdout.write(msgspec.json.encode(days).decode() + "\n")
         return 0
-    lines = [f"{date}: {day.sentence}" for date, day in days.items()] or ["nothing is counted yet"]
+    now = days.pop(today(), Day())
+    lines = [f"{date}: {day.sentence}" for date, day in days.items()] + [f"today: {now.sentence}"]
     sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0

@@ -22,7 +22,7 @@ async def accept(shown, item):
     await shown.run("foregram.accept", *item.command.arguments)
 
 
-def accept_part(shown, item, length):
+async def accept_part(shown, item, length):
     told = {"insertText": item.insert_text, "command": {"arguments": [*item.command.arguments]}}
     params = {"item": told, "acceptedLength": length}
     shown.client.protocol.notify("textDocument/didPartiallyAcceptCompletion", params)
@@ -36,14 +36,15 @@ async def test_an_accept_saves_the_keys_of_its_text_less_its_own(tmp_path):
     assert kept(tmp_path) == Day(keystrokes=16, accepted=1, offered=1)
 
 
-async def test_what_was_typed_of_a_suggestion_is_not_saved(tmp_path):
+@pytest.mark.parametrize(("part", "keystrokes"), [(None, 13), (4, 3)])
+async def test_what_was_typed_of_a_suggestion_is_not_saved(tmp_path, part, keystrokes):
     async with served(tmp_path, HeldEngine(WORDS)) as (shown, _):
         shown.open(SOURCE)
         await shown.items()
         shown.type("ret")
         (rest,) = await shown.items()
-        await accept(shown, rest)
-    assert kept(tmp_path) == Day(keystrokes=13, accepted=1, offered=1)
+        await (accept(shown, rest) if part is None else accept_part(shown, rest, part))
+    assert kept(tmp_path) == Day(keystrokes, accepted=1, offered=1)
 
 
 async def test_only_what_was_on_the_screen_counts(tmp_path):
@@ -59,21 +60,11 @@ async def test_each_part_costs_a_key_and_all_are_one_accepted_suggestion(tmp_pat
     async with served(tmp_path, HeldEngine(WORDS)) as (shown, _):
         shown.open(SOURCE)
         (item,) = await shown.items()
-        accept_part(shown, item, 7)
-        accept_part(shown, item, 10)  # what was accepted before counts in its length, too
+        await accept_part(shown, item, 7)
+        await accept_part(shown, item, 10)  # what was accepted before counts in its length, too
         await accept(shown, item)
         await accept(shown, item)  # has nothing more to take
     assert kept(tmp_path) == Day(keystrokes=14, accepted=1, offered=1)
-
-
-async def test_a_part_is_counted_from_where_its_item_begins(tmp_path):
-    async with served(tmp_path, HeldEngine(WORDS)) as (shown, _):
-        shown.open(SOURCE)
-        await shown.items()
-        shown.type("ret")
-        (rest,) = await shown.items()
-        accept_part(shown, rest, 4)
-    assert kept(tmp_path) == Day(keystrokes=3, accepted=1, offered=1)
 
 
 async def test_a_suggestion_that_was_not_taken_lowers_the_share(tmp_path):
@@ -103,6 +94,16 @@ async def test_an_enter_is_one_key_with_the_indentation_behind_it(savings, tmp_p
     savings.accepted("one", "if a:\n        b()\n    c", 0)
     await savings.close()
     assert kept(tmp_path).keystrokes == 5 + 1 + 3 + 1 + 1 - 1
+
+
+async def test_an_accept_counts_on_the_day_of_its_offer(savings, tmp_path, monkeypatch):
+    monkeypatch.setattr(saved, "today", lambda: "2026-11-28")
+    savings.offered("one")
+    monkeypatch.setattr(saved, "today", lambda: "2026-11-29")
+    savings.accepted("one", "word", 0)
+    savings.offered("two")
+    await savings.close()
+    assert saved_days(tmp_path) == {"2026-11-28": Day(3, 1, 1), "2026-11-29": Day(offered=1)}
 
 
 async def test_what_was_counted_is_written_soon_without_an_end(savings, tmp_path, monkeypatch):

@@ -7,14 +7,23 @@ import msgspec
 import pytest
 
 from engine.errors import CacheError
+from lsp_server.cli import saved
 from lsp_server.cli.saved import show_saved
 from lsp_server.saved import Day, add, saved_days
 from lsp_server.settings import Settings
 
+NOTHING = "today: 0 keystrokes saved, 0 of 0 suggestions accepted\n"
+
+
+@pytest.fixture(autouse=True)
+def now(monkeypatch):
+    monkeypatch.setattr(saved, "today", lambda: "2026-11-29")
+
 
 @pytest.fixture
 def settings(tmp_path):
-    add(tmp_path, {"2026-11-28": Day(1234, 30, 40), "2026-11-29": Day(5)})
+    days = {"2026-11-28": Day(1234, 30, 40), "2026-11-29": Day(5), "2026-11-30": Day(6, 1, 2)}
+    add(tmp_path, days)
     return Settings(cache_folder=tmp_path, runtime_folder=tmp_path)
 
 
@@ -22,11 +31,12 @@ def words(*, as_json=False, reset=False):
     return argparse.Namespace(json=as_json, reset=reset)
 
 
-def test_each_day_is_a_line_and_the_last_is_the_latest(settings, capsys):
+def test_today_is_the_last_line_also_after_the_clock_was_set_back(settings, capsys):
     assert show_saved(words(), settings) == 0
     assert capsys.readouterr().out.splitlines() == [
         "2026-11-28: 1,234 keystrokes saved, 30 of 40 suggestions accepted (75%)",
-        "2026-11-29: 5 keystrokes saved, 0 of 0 suggestions accepted",
+        "2026-11-30: 6 keystrokes saved, 1 of 2 suggestions accepted (50%)",
+        "today: 5 keystrokes saved, 0 of 0 suggestions accepted",
     ]
 
 
@@ -39,7 +49,7 @@ def test_programs_get_the_numbers(settings, capsys):
 def test_a_reset_forgets_every_day(settings, capsys):
     for _ in range(2):
         assert show_saved(words(reset=True), settings) == 0
-        assert capsys.readouterr().out == "nothing is counted yet\n"
+        assert capsys.readouterr().out == NOTHING
     assert saved_days(settings.cache_folder) == {}
 
 
