@@ -76,10 +76,13 @@ def find_parts(model: EmbeddedModel) -> list[Path]:
     found = [find_part(model, number) for number in range(1, model.num_parts + 1)]
     missing = [name for name, path in zip(model.packages, found, strict=True) if path is None]
     if missing:
+        which = (
+            f": {len(missing)} of its {model.num_parts} packages are missing or not of version "
+            f"{model.version}, first {missing[0]}"
+        )
+        told = which if len(missing) < model.num_parts else ""
         raise ModelNotFoundError(
-            f"the model {model.name} is not installed: {len(missing)} of its {model.num_parts} "
-            f"packages are missing or not of version {model.version}, first {missing[0]}; "
-            f"run {model.install}"
+            f"the model {model.name} is not installed{told}; run `{model.install}`"
         )
     return [path for path in found if path is not None]
 

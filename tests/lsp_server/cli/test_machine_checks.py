@@ -63,7 +63,7 @@ def test_an_embedded_model_that_is_not_installed_names_the_command(monkeypatch, 
     monkeypatch.setattr("engine.offline_parts.distribution", gone)
     check = check_choice(settings)
     assert check.state == "failed"
-    assert check.advice == "run foregram models install offline"
+    assert check.advice == "run `foregram models install offline`"
 
 
 def test_a_folder_here_is_no_model_of_the_hub(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 local client = require("foregram.client")
 local report = require("foregram.report")
+local server_check = require("foregram.server_check")
 local server_settings = require("foregram.server_settings")
 
 local M = {}
@@ -20,6 +21,11 @@ end
 --- Run one; `on_end` gets what it printed. False, after saying so, where it cannot be run.
 function M.run(words, on_end)
   local cmd, env = command_line(words), server_settings.environment()
+  local missing = server_check.missing(cmd)
+  if missing then
+    report.warn(missing)
+    return false
+  end
   -- Not in a repository, whose files Python might take for its own.
   local options = { text = true, env = env, cwd = vim.uv.os_homedir() }
   local started = vim.list_extend({ vim.fn.exepath(cmd[1]) }, cmd, 2)

@@ -33,7 +33,7 @@ end
 --- What to do after the model failed, for the end of its sentence.
 function M.after_failure(remedy)
   local needs_model = remedy and remedy.action == "chooseModel"
-  local before = needs_model and "run `foregram setup` in a terminal, then " or ""
+  local before = needs_model and "`foregram setup` in a terminal installs one that fits, then " or ""
   return before .. "`:Foregram restart` tries again"
 end
 
