@@ -206,7 +206,7 @@ def test_without_a_model_a_sentence_and_the_health_lead_to_setup(start, script):
     with start("0.12", path(ROOT) + f"{SETUP}") as editor:
         editor.until(editor.said, "the sentence")
         [said] = editor.said()
-        assert said.startswith("foregram: no model is here; `foregram setup` in a terminal installs")
+        assert said.startswith("foregram: no model is here; `foregram setup` in a terminal")
         editor.type(":checkhealth foregram<CR>")
         editor.until(lambda: "ERROR no model is here" in editor.text(), "the report")
         assert "Choose Another Model: `foregram setup` in a terminal" in editor.text()
