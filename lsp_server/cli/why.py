@@ -30,6 +30,8 @@ def show_why(arguments: argparse.Namespace, settings: Settings) -> int:
     if last := max(prompts, key=lambda one: one.time_s, default=None):
         name, age = shown_name(last.uri), _age(now - last.time_s)
         lines.append(f"the last prompt, for {name} {age}: {last.sentence}")
+    elif not answers:
+        lines.append("no prompt is known either; `foregram doctor` checks everything")
     # Language servers of other versions may have written the files.
     sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
     return 0

@@ -24,6 +24,11 @@ def log(*reasons: Reason, at: float = 0.0, file: str = "a.py", line: int = 3) ->
     return Kept(tuple(answers))
 
 
+NOTHING = (
+    "no empty answers are known\nno prompt is known either; `foregram doctor` checks everything\n"
+)
+
+
 def prompt(cost: Cost) -> Kept:
     return Kept(prompt=LastPrompt(time.time(), "file:///work/cart.py", prompt_summary(cost)))
 
@@ -43,8 +48,8 @@ def shown(folder, capsys):
     return show
 
 
-def test_where_nothing_is_known_it_says_so_and_makes_no_folder(folder, shown):
-    assert shown() == "no empty answers are known\n"
+def test_where_nothing_is_known_it_leads_to_the_doctor_and_makes_no_folder(folder, shown):
+    assert shown() == NOTHING
     assert shown(as_json=True) == "[]\n"
     assert not folder.exists()
 
@@ -64,7 +69,7 @@ def test_the_last_prompt_is_told_with_its_files(folder, shown):
     )
     assert shown() == f"no empty answers are known\n{told}"
     assert shown(file=Path("/work/cart.py")).endswith(told)
-    assert shown(file=Path("/work/other.py")) == "no empty answers are known\n"
+    assert shown(file=Path("/work/other.py")) == NOTHING
     prompt(alone).write(folder, "one")
     assert shown().endswith(": 812 tokens, 790 of them cached; no other file was open\n")
     found = replace(alone, repository_tokens=99, repository=("store.py",))
@@ -104,7 +109,7 @@ def test_a_file_is_told_apart_by_its_path(folder, shown):
     log(Reason.BINARY, file="two/a.py").write(folder, "two")
     (answer,) = json.loads(shown(as_json=True, file=Path("/work/two/a.py")))
     assert answer["reason"] == "binary"
-    assert shown(file=Path("/work/a.py")) == "no empty answers are known\n"
+    assert shown(file=Path("/work/a.py")) == NOTHING
 
 
 def test_what_was_withdrawn_is_left_out_as_after_an_accept(folder, shown):
