@@ -121,8 +121,7 @@ def _view(looks: Sequence[_Look], settings: Settings, *, is_live: bool) -> Rende
     """Show first what people watch: a terminal of 24 lines has no room for all of it."""
     answer = looks[-1].answer
     lines = [visible(line_of(one, time.time())) for one in _reasons(settings)]
-    cut: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"} if is_live else {}
-    reasons = [Text(line, **cut) for line in lines]
+    reasons = [Text(line, no_wrap=is_live or None) for line in lines]
     if answer.status is None:
         return Group(Text(visible(answer.reason)), Text(), *reasons)
     rest = status_rows(answer.status, settings)
