@@ -10,6 +10,7 @@ import stat
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -94,6 +95,8 @@ def _settings(command: str) -> Settings:
 
 def _prepare(arguments: argparse.Namespace, settings: Settings) -> None:
     """Set up everything that must precede the import of a command. Raises CacheError."""
+    if isinstance(sys.stdout, TextIOWrapper) and arguments.command not in _CODE_WRITERS:
+        sys.stdout.reconfigure(errors="replace")  # a narrow terminal encoding lacks some names
     cache = getattr(arguments, "cache_folder", None) or settings.cache_folder
     if arguments.command in _KEEPERS:
         _make_private(cache)
@@ -136,6 +139,7 @@ def _fail(sentence: str, status: int) -> int:
     return status
 
 
+_CODE_WRITERS = ("complete", "edit")  # they print all of their text, or fail
 _GROUPS: tuple[list[str], ...] = ([], ["bench"])  # these show their help if no command follows
 _KEEPERS = (
     "bench",

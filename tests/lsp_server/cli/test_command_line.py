@@ -5,12 +5,15 @@ import os
 import signal
 import stat
 import sys
+from io import BytesIO, TextIOWrapper
 
 import pytest
 
 from engine.errors import CacheError, ModelNotFoundError
 from lsp_server.cli import command_line as cli
 from lsp_server.cli import complete
+from lsp_server.reasons import Reason
+from lsp_server.why import EmptyAnswer, Kept
 from tests.support.held_engine import HeldEngine
 
 
@@ -149,6 +152,16 @@ def test_a_host_is_not_ended_by_the_signal_for_its_token_file_before_it_listens(
         assert cli.main(["serve", "--token-file", str(tmp_path / "tokens")]) == 0
     finally:
         signal.signal(signal.SIGHUP, former)
+
+
+def test_a_name_that_the_terminal_cannot_write_ends_no_command(tmp_path, monkeypatch):
+    answer = EmptyAnswer(1.0, Reason.PROSE, "file:///名.md", 3)
+    Kept((answer,)).write(tmp_path / "run", "one")
+    monkeypatch.setenv("FOREGRAM_RUNTIME", str(tmp_path / "run"))
+    narrow = TextIOWrapper(BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", narrow)
+    assert cli.main(["why"]) == 0
+    assert b"?.md:3: " in narrow.buffer.getvalue()
 
 
 def test_an_unknown_variable_is_an_error(source_path, capsys, monkeypatch):
