@@ -53,6 +53,8 @@ _READ = {field.encode_name for field in msgspec.structs.fields(_Model)}
 
 def read_continue(path: Path) -> list[Part]:
     """Return what becomes of each part of a file. Raises InputError if it is no `config.yaml`."""
+    if path.suffix == ".json":  # it is YAML, too, but has other names
+        raise InputError(f"{path} is in Continue's older format: only a config.yaml is read")
     try:
         config = msgspec.convert(yaml.safe_load(read_bytes(path)), dict[str, Any])
         entries = msgspec.convert(config["models"], list[dict[str, Any]])

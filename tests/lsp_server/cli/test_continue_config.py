@@ -206,3 +206,10 @@ def test_a_file_that_is_not_text_is_one_sentence(tmp_path):
     path.write_bytes(b"\xff\xfe\0")
     with pytest.raises(InputError, match=r"is no config\.yaml of Continue"):
         read_continue(path)
+
+
+def test_the_older_format_is_told_from_a_file_without_a_model_for_completion(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text('{"models": [], "tabAutocompleteModel": {"model": "qwen2.5-coder:1.5b"}}')
+    with pytest.raises(InputError, match=r"only a config\.yaml is read"):
+        read_continue(path)
