@@ -7,7 +7,8 @@ import pytest
 from engine.model.cpu.fit import CPU_MODELS, SMALLEST, CpuMachine
 from engine.model.gpu.fit import PLANNED_CARDS, pick
 
-PAGE = (Path(__file__).parents[2] / "engine/models.md").read_text()
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "engine/models.md").read_text()
 GB = 1e9
 CHOSEN = [model for model in CPU_MODELS if not model.hindrance]
 
@@ -30,3 +31,17 @@ def test_the_page_has_the_sizes_of_each_model_for_processors(model):
         assert not CpuMachine(needed * 1.02, 1.0).lack(model)
         assert CpuMachine(needed * 0.97, 1.0).lack(model)
     assert f"at most {min(model.most_ms, 200):.0f} ms" in PAGE
+
+
+@pytest.mark.parametrize("file", ["README.md", "src/installer.ts"])
+def test_vs_code_tells_the_size_of_the_small_models_converted_copy(file):
+    size = (SMALLEST.model.disk - SMALLEST.model.fetched) / GB
+    text = (ROOT / "editor_plugins/vscode" / file).read_text()
+    assert f"another {size:.1f} GB in the cache folder" in text
+
+
+def test_the_readme_tells_the_sizes_of_the_models_for_most_machines():
+    small, large = CHOSEN[:2]
+    told = f"{small.fetched / GB} or {large.fetched / GB} GB to fetch, "
+    told += f"{small.disk / GB:.1f} or {large.disk / GB:.1f} GB on disk"
+    assert told in (ROOT / "README.md").read_text()

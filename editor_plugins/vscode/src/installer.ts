@@ -148,7 +148,7 @@ async function tellFailure(failure: string): Promise<void> {
 async function consents(steps: readonly Step[], what: string): Promise<boolean> {
   const detail = [
     `These commands will run. They ${what} in the extension's own folder, and change nothing else.`,
-    "The model's converted copy takes another 0.7 GB in the cache folder.\n\n",
+    "The model's converted copy takes another 0.8 GB in the cache folder.\n\n",
     steps.map(asTyped).join("\n\n"),
   ].join(" ");
   const answer = await vscode.window.showInformationMessage(
