@@ -28,6 +28,13 @@ def test_each_key_of_vs_code_is_bound_by_the_extension():
     assert {key.lower() for key, _ in KEYS if key} <= bound
 
 
+def test_on_a_mac_vs_code_has_cmd_in_place_of_ctrl():
+    manifest = json.loads((PLUGINS / "vscode/package.json").read_text())
+    keys = [one for one in manifest["contributes"]["keybindings"] if "ctrl" in one["key"]]
+    assert keys
+    assert [one["key"].replace("ctrl", "cmd") for one in keys] == [one["mac"] for one in keys]
+
+
 def test_each_key_of_neovim_is_a_default_of_the_plugin():
     defaults = re.findall(r'^    \w+ = "(.*)",$', OF_NEOVIM, re.M)
     assert KEYS
