@@ -52,8 +52,11 @@ def _taken_over(path: Path, *, is_agreed: bool) -> int:
     values = dict(setting for part in parts for setting in part.setting)
     if not add_settings(user_file(), values, is_agreed=is_agreed):
         return KEPT
-    command = f"models install {values['model']}" if "model" in values else "setup"
-    sys.stdout.write(visible(f"`foregram {command}` installs the model\n"))
+    if "model" in values:
+        told = f"`foregram models install {values['model']}` installs the model"
+        sys.stdout.write(visible(f"{told}; `foregram setup` shows if it suits this machine\n"))
+    else:
+        sys.stdout.write("`foregram setup` installs a model\n")
     return 0
 
 

@@ -186,7 +186,9 @@ def test_settings_of_continue_are_taken_over_instead(settings, installed, contin
     assert set_up(settings, yes=True, from_continue=continues) == 0
     assert (continues.parent / "foregram.toml").read_text() == 'model = "7b"\n'
     told = capsys.readouterr().out
-    assert told.endswith("`foregram models install 7b` installs the model\nnext: an editor\n")
+    shown = "`foregram setup` shows if it suits this machine"
+    end = f"`foregram models install 7b` installs the model; {shown}\nnext: an editor\n"
+    assert told.endswith(end)
     assert installed == ["offline"]
 
 
