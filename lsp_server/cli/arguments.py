@@ -60,7 +60,7 @@ _SERVE: Options = {
         "--kv-budget MB": "memory for cached prompts",
         "--threads N": "threads that compute on the CPU",
         "--prompt-tokens N": "the longest prompt",
-        "--cache-folder DIR": "converted models, learned acceptance",
+        "--cache-folder DIR": "models, indexes, learned and counted figures",
     },
     "--api NAME ...": "also offer these APIs of other programs: openai (the default), mistral, "
     "llama-cpp, tabby; or none",
