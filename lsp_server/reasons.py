@@ -88,8 +88,8 @@ class Reason(StrEnum):
     DISABLED = "disabled", "Suggestions are off", ENABLE
     DISABLED_LANGUAGE = "disabled_language", "Off for this language", ENABLE_LANGUAGE
     DISABLED_FILE = "disabled_file", "`disabled_globs` matches the file", OPEN_SETTINGS
-    PROSE = "prose", "Off for text files. Use Suggest Now", ENABLE_LANGUAGE
-    EMPTY_FILE = "empty_file", "Off for empty files. Use Suggest Now", TRIGGER
+    PROSE = "prose", "Off for text files unless you ask", ENABLE_LANGUAGE
+    EMPTY_FILE = "empty_file", "Off for empty files unless you ask", TRIGGER
     SECRET_FILE = (
         "secret_file",
         "the file may hold secrets, so it is neither completed nor sent",
