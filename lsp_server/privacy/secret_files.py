@@ -60,7 +60,8 @@ _FOLDERS = {".cloudflared", ".gnupg", ".password-store", ".secrets", ".ssh", ".s
 # Programs keep logins in their settings: folder and file.
 _FILES = re.compile(
     r"\.(?:aws|oci|kube|git|snowsql|cabal|bundle|irssi|talos)/config|op/config|\.hg/hgrc|\.dbt/profiles\.yml"
-    r"|(?:\.docker|\.aliyun|\.bluemix|\.mc|\.continue|netlify)/config\.json|\.config/(?:hub|linode-cli)"
+    r"|(?:\.docker|\.aliyun|\.bluemix|\.mc|netlify)/config\.json|\.continue/config\.(?:json|ya?ml)"
+    r"|\.config/(?:hub|linode-cli)"
     r"|(?:doctl|scw|glab-cli|\.fly|tea|\.travis)/config\.ya?ml|(?:hcloud|\.circleci)/cli\.(?:toml|yml)"
     r"|stripe/config\.toml|exoscale/exoscale\.toml|pypoetry/auth\.toml|\.gradle/gradle\.properties"
     r"|\.?huggingface/token|\.m2/settings\.xml|\.snowflake/connections\.toml|\.hex/hex\.config"

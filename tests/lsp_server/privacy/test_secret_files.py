@@ -36,6 +36,7 @@ SECRET = {
         .bash_history .zsh_history .python_history fish_history .viminfo
     """,
     "of programs that keep a login with their settings": """
+        .continue/config.yaml
         .oci/config .aliyun/config.json doctl/config.yaml rclone.conf hcloud/cli.toml .msmtprc
         configstore/firebase-tools.json .smbcredentials wg0.conf pgbouncer/userlist.txt
         cookies.txt
