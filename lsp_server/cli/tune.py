@@ -147,7 +147,7 @@ def _row(one: Compared) -> Iterator[str | Text]:
     yield f"{one.value} {wng}".rstrip() + " *" * one.is_confirmed
     yield Text("█" * round(_BAR * min(one.speed, 2)), style=_colour(one))
     yield f"{one.speed:.2f}"
-    yield f"±{one.noise:.2f}" if len(one.ratios) > 1 else ""
+    yield f"±{one.noise:.2f}" if one.noise < 1 else "large"
     yield f"{one.tokens_per_step:.1f}"
     yield str(len(one.ratios))
 
