@@ -108,7 +108,7 @@ def _tables(tuning: Tuning, values: dict[str, str | int]) -> Group:
     for one in tuning.compared:
         if one.ratios and one not in drawn:
             table.add_row(*_row(one))
-    said = "nothing is faster than the default by more than its noise"
+    said = "no setting is faster than the default by more than its noise"
     if values:
         said = "faster by more than its noise: " + ", ".join(map(_assigned, values.items()))
     setting = Setting(tuning.engine.info, DECODING).line
@@ -134,6 +134,8 @@ def _cell(one: Compared, fastest: float) -> Text:
 
 def _remarks(compared: Iterable[Compared]) -> Iterator[str]:
     for one in compared:
+        if one.is_better and one.axis == "rows":
+            yield f"steps of at most {one.value} rows are faster; there is no setting for that"
         if one.is_open:
             yield f"{one.axis} {one.value} may be faster: more --minutes tell"
         if one.num_changed:

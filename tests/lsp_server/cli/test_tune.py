@@ -90,11 +90,20 @@ def test_speeds_over_w_and_n_are_drawn_and_near_ties_told(run, monkeypatch, caps
     assert "lookahead 3,5,3 changed the text of 1 of 2: near ties" in shown
 
 
+def test_a_row_limit_that_is_faster_is_told_and_not_written(run, tmp_path, monkeypatch, capsys):
+    rows = Compared("rows", Variant(rows=16), is_confirmed=True, ratios=[1.5] * 12)
+    monkeypatch.setattr(Measured, "found", Variant())
+    monkeypatch.setattr(Measured, "more", [rows])
+    assert run("--yes") == 0
+    assert "steps of at most 16 rows are faster; there is no" in capsys.readouterr().out
+    assert written(tmp_path) == "# mine\n"
+
+
 def test_where_nothing_is_better_it_says_so(run, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(Measured, "found", Variant())
     assert run("--yes") == 0
     assert written(tmp_path) == "# mine\n"
-    assert "nothing is faster than the default" in capsys.readouterr().out
+    assert "no setting is faster than the default" in capsys.readouterr().out
 
 
 def test_a_changed_text_ends_it_after_what_is_known(run, tmp_path, monkeypatch, capsys):
