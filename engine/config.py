@@ -59,6 +59,12 @@ class Lookahead:
         w, n, g = self.window_size, self.ngram_size, self.guess_size
         return (w + g - 1) * (n - 1) + (0 if n <= 1 else n - 2)
 
+    def __str__(self) -> str:
+        """Return what `parse` reads: `auto`, `off` or `W,N,G`."""
+        if self.mode != "fixed":
+            return self.mode
+        return f"{self.window_size},{self.ngram_size},{self.guess_size}"
+
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read `auto`, `off`, a preset's name or `W,N,G`. Raises ConfigurationError."""

@@ -33,17 +33,11 @@ class Setting:
         engine, stop = self.engine, self.decoding.stop
         return (
             f"{engine.model} {engine.dtype} on {engine.device}, {engine.threads} threads of "
-            f"{_machine()}; lookahead {self._lookahead}, layout {self.decoding.layout}, at most "
+            f"{_machine()}; lookahead {self.decoding.lookahead}, layout {self.decoding.layout}, at most "
             f"{stop.max_tokens} tokens, temperature {self.decoding.sampling.temperature:g}"
             + (f", confidence {stop.min_confidence:g}" if stop.min_confidence else "")
             + self._caveat
         )
-
-    @property
-    def _lookahead(self) -> str:
-        one = self.decoding.lookahead
-        fixed = f"{one.window_size},{one.ngram_size},{one.guess_size}"
-        return fixed if one.mode == "fixed" else one.mode
 
     @property
     def _caveat(self) -> str:
@@ -59,7 +53,7 @@ class Setting:
             "device": self.engine.device,
             "dtype": self.engine.dtype,
             "layout": self.decoding.layout,
-            "lookahead": self._lookahead,
+            "lookahead": str(self.decoding.lookahead),
             **msgspec.structs.asdict(self.decoding.sampling),
             **msgspec.structs.asdict(self.decoding.stop),
             "threads": self.engine.threads,

@@ -21,7 +21,7 @@ from engine.request import ClosedBuffers, CompletionRequest, Done
 DECODING = CompletionRequest("", "", stop=StopRules(max_tokens=64))
 NUM_ITEMS = 18
 _NUM_TRIED, _NUM_SWEPT = 2, 6  # items of all variants, then of the better ones; others confirm
-_MOST_SWEPT = 6  # variants
+_MOST_SWEPT = 6  # better ones
 WINDOWS, NGRAMS = (1, 3, 8, 15), (3, 5, 8, 15)  # W = G and N of the surface, with published recipes
 _WEIGHTS = {"threads": 1, "lookahead": 4, "rows": 2, "prompt_tokens": 2}  # shares of the time
 _SWEEP_PART = 0.6  # of an axis' time; the rest confirms
@@ -118,8 +118,8 @@ class Tuning:
         self._engines: dict[Variant, Engine] = {}  # by threads and prompt
         self.engine = self._engine(DEFAULT)
         self._most_rows = self.engine.learning.budget.most_rows
-        self._end = self._until = math.inf
-        self._seconds, self._seconds_shown = seconds, 0
+        self._seconds, self._begun, self._until = seconds, math.nan, math.inf
+        self._seconds_shown = 0
 
     @property
     def surface(self) -> dict[tuple[int, int], Compared]:
@@ -133,12 +133,12 @@ class Tuning:
 
     def run(self) -> None:
         """Improve one axis after the other. Raises TextChangedError."""
-        weights = dict(_WEIGHTS)
-        self._end = time.monotonic() + self._seconds
+        self._begun, weights = time.monotonic(), dict(_WEIGHTS)
         with shown(self._progress, "comparing settings", round(self._seconds)):
             for axis in _WEIGHTS:
                 now = time.monotonic()
-                self._until = now + (self._end - now) * weights[axis] / sum(weights.values())
+                left = self._begun + self._seconds - now
+                self._until = now + left * weights[axis] / sum(weights.values())
                 del weights[axis]
                 self._improve(axis)
 
@@ -177,8 +177,7 @@ class Tuning:
         info, cost = self.engine.info, self.engine.learning.budget.cost
         if axis == "lookahead":
             yield from ("off", *PRESETS)
-            of_surface = ((w, n, w) for n in NGRAMS for w in WINDOWS)
-            yield from (_wng(*one) for one in of_surface if one not in PRESETS.values())
+            yield from _unnamed((w, n, w) for n in NGRAMS for w in WINDOWS)
         elif axis == "rows":
             yield from (rows for rows in _ROWS if rows < self._most_rows)
         elif axis == "prompt_tokens":
@@ -201,7 +200,7 @@ class Tuning:
             turn = number % len(arms)
             self._compare(compared[0].axis, arms[turn:] + arms[:turn], item)
             now = time.monotonic()
-            item_s, seconds_shown = now - begun, round(self._seconds - (self._end - now))
+            item_s, seconds_shown = now - begun, round(now - self._begun)
             self._progress.advance(seconds_shown - self._seconds_shown)
             self._seconds_shown = seconds_shown
 
@@ -259,11 +258,10 @@ class Tuning:
 def other_guesses(lookahead: str) -> Iterator[str]:
     """Yield a fixed lookahead with half and with twice its G."""
     one = Lookahead.parse(lookahead)
-    for guess_size in (one.guess_size // 2, 2 * one.guess_size):
-        wng = one.window_size, one.ngram_size, guess_size
-        if guess_size and wng not in PRESETS.values():
-            yield _wng(*wng)
+    changed = (one.guess_size // 2, 2 * one.guess_size)
+    yield from _unnamed((one.window_size, one.ngram_size, size) for size in changed if size)
 
 
-def _wng(*numbers: int) -> str:
-    return ",".join(map(str, numbers))
+def _unnamed(wngs: Iterable[tuple[int, int, int]]) -> Iterator[str]:
+    """Return those that no preset names, which are tried by their names."""
+    return (str(Lookahead("fixed", *wng)) for wng in wngs if wng not in PRESETS.values())

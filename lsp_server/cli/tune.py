@@ -25,7 +25,7 @@ from engine.bench.tuning import (
     Tuning,
     Variant,
 )
-from engine.config import PRESETS
+from engine.config import PRESETS, Lookahead
 from engine.engine import Engine
 from lsp_server.cli.engine_arguments import load_engine
 from lsp_server.cli.messages import INTERRUPTED, note
@@ -51,7 +51,7 @@ def tune(arguments: argparse.Namespace, settings: Settings) -> int:
         tuning.run()
     except KeyboardInterrupt:
         is_complete = False
-    except TextChangedError as error:  # as of near ties, where sums are not exact
+    except TextChangedError as error:  # a bug of ours; what is known is shown first
         is_complete, changed = False, error
     values = better_values(tuning.best)
     figures = Setting(tuning.engine.info, DECODING).as_json() | {
@@ -145,7 +145,7 @@ def _remarks(compared: Iterable[Compared]) -> Iterator[str]:
 
 def _row(one: Compared) -> Iterator[str | Text]:
     yield one.axis
-    wng = ",".join(map(str, PRESETS.get(str(one.value), ())))
+    wng = str(Lookahead.parse(str(one.value))) if one.value in PRESETS else ""
     yield f"{one.value} {wng}".rstrip() + " *" * one.is_confirmed
     yield Text("█" * round(_BAR * min(one.speed, 2)), style=_colour(one))
     yield f"{one.speed:.2f}"

@@ -13,6 +13,11 @@ def test_every_preset_is_legal():
         assert 0 < Lookahead.parse(name).draft_len <= MAX_DRAFT_LEN
 
 
+def test_a_lookahead_is_written_as_it_is_read():
+    for text in ("auto", "off", "8,5,3"):
+        assert str(Lookahead.parse(text)) == text
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
